@@ -15,7 +15,7 @@ from config.errors import ConfigurationError
 from config.groups import list_groups, list_setting_names
 from config.loading import find_settings_file, load_settings
 from config.settings import MemoryScope, Settings
-from tests.support.features import whole_program
+from tests.support.features import needs_feature, whole_program
 
 EXAMPLE = Path(__file__).parents[2] / ".env.example"
 
@@ -104,6 +104,7 @@ def test_unchanged_example_sets_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     assert load_settings(EXAMPLE).model_fields_set == {"timezone"}  # The tests set this themselves.
 
 
+@whole_program
 def test_example_values_are_usable_and_match_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIMEZONE")
     examples = {setting.name.lower() for setting in parse_example() if setting.commented_out}
@@ -207,7 +208,11 @@ def test_unknown_names_in_the_environment_are_ignored(monkeypatch: pytest.Monkey
         ("LOG_LEVEL=loud", "LOG_LEVEL is not valid: it should be 'debug', 'info', 'warning' or 'error'."),
         ("TIMEZONE=Mars/Base", "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv."),
         ("TIMEZONE=../etc/passwd", "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv."),
-        ("LIGHTRAG_URL=somewhere", "LIGHTRAG_URL is not valid: use an address such as http://localhost:8080."),
+        pytest.param(
+            "LIGHTRAG_URL=somewhere",
+            "LIGHTRAG_URL is not valid: use an address such as http://localhost:8080.",
+            marks=needs_feature("lightrag"),
+        ),
         (
             "TELEGRAM_API_URL=localhost:8081",
             "TELEGRAM_API_URL is not valid: use an address that begins with http:// or https://.",
@@ -244,11 +249,16 @@ def test_unknown_names_in_the_environment_are_ignored(monkeypatch: pytest.Monkey
         ("MEMORY_HALF_LIFE_DAYS=0", "MEMORY_HALF_LIFE_DAYS is not valid: it should be greater than or equal to 1."),
         ("MEMORY_THRESHOLD=-1", "MEMORY_THRESHOLD is not valid: it should be greater than or equal to 0."),
         ("MEMORY_THRESHOLD=nan", "MEMORY_THRESHOLD is not valid: it should be less than or equal to 1000."),
-        (
+        pytest.param(
             "MEMORY_TIDY_DAY=someday",
             "MEMORY_TIDY_DAY is not valid: it should be 'mon', 'tue', 'wed', 'thu', 'fri', 'sat' or 'sun'.",
+            marks=needs_feature("tidying"),
         ),
-        ("MEMORY_TIDY_HOUR=24", "MEMORY_TIDY_HOUR is not valid: it should be less than or equal to 23."),
+        pytest.param(
+            "MEMORY_TIDY_HOUR=24",
+            "MEMORY_TIDY_HOUR is not valid: it should be less than or equal to 23.",
+            marks=needs_feature("tidying"),
+        ),
         (
             "OPENAI_API_KEY=sk-1",
             "LLM_MODEL is needed with OPENAI_API_KEY or OPENAI_BASE_URL: set it to the model to use.",
@@ -266,6 +276,7 @@ def test_invalid_value_is_refused_with_the_allowed_values(
     assert read_refusal(line) == sentence
 
 
+@needs_feature("tidying")
 def test_all_wrong_settings_are_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ("LLM_MODLE=m", "OPENAI_BASE_URL=http://localhost:1/v1", "MEMORY_WINDOW=many", "TIMEZONE=Mars", "nonsense")
     monkeypatch.delenv("TIMEZONE")
@@ -301,7 +312,9 @@ def test_allowed_ids_accept_only_plain_numbers(ids: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["TELEGRAM_BOT_TOKEN", "OPENAI_API_KEY", "LIGHTRAG_API_KEY"])
+@pytest.mark.parametrize(
+    "name", ["TELEGRAM_BOT_TOKEN", "OPENAI_API_KEY", pytest.param("LIGHTRAG_API_KEY", marks=needs_feature("lightrag"))]
+)
 def test_secret_is_in_neither_repr_nor_error(name: str) -> None:
     env_file = write_env(f"{name}=open-sesame", "LLM_MODEL=m")
     assert "open-sesame" not in repr(load_settings(env_file))

@@ -14,6 +14,7 @@ import pytest
 import bot
 from bot.console.address import InvalidChatName, create_console_address
 from tests.support.consolidating import create_answer
+from tests.support.features import needs_feature
 from tests.support.figures import parse_figures
 from tests.support.memory_clients import find_free_port
 from tests.support.servers.model import ModelServer
@@ -74,6 +75,7 @@ async def test_message_is_answered_and_remembered_by_the_next_run(mneme: Mneme, 
     assert "Olena" not in model.requests[2].prompt
 
 
+@needs_feature("mcp_tools")
 async def test_all_folders_have_mode_700_and_files_600(mneme: Mneme, tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
@@ -175,7 +177,11 @@ async def test_invalid_utf8_is_accepted_in_any_locale(mneme: Mneme) -> None:
         ("MEMORY_WINDOW=1", "MEMORY_WINDOW is not valid: "),
         ("MEMORY_WINDOWS=5", ".env contains the unknown setting MEMORY_WINDOWS: did you mean MEMORY_WINDOW?"),
         ("TIMEZONE=Mars/Olympus", "TIMEZONE is not valid: use an IANA time zone such as Europe/Kyiv."),
-        ("LIGHTRAG_URL=http://localhost:9621", "LIGHTRAG_URL needs MEMORY_SCOPE=shared"),
+        pytest.param(
+            "LIGHTRAG_URL=http://localhost:9621",
+            "LIGHTRAG_URL needs MEMORY_SCOPE=shared",
+            marks=needs_feature("lightrag"),
+        ),
     ],
 )
 async def test_wrong_setting_is_one_line_and_status_2(
@@ -189,12 +195,14 @@ async def test_wrong_setting_is_one_line_and_status_2(
     assert err.count("\n") == 1
 
 
+@needs_feature("local_model")
 async def test_unknown_local_model_is_a_wrong_setting(mneme: Mneme) -> None:
     status, out, err = await mneme("chat", "-m", "Hello", OPENAI_BASE_URL="", LLM_MODEL="gpt-4o")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "no local model called 'gpt-4o'" in err
 
 
+@needs_feature("local_model")
 async def test_missing_weights_file_is_a_wrong_setting(mneme: Mneme, tmp_path: Path) -> None:
     path = tmp_path / "my-own.gguf"
     status, out, err = await mneme("chat", "-m", "hello", OPENAI_BASE_URL="", LLM_MODEL=str(path))

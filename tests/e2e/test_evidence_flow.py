@@ -181,6 +181,18 @@ async def test_secret_and_forwarded_text_are_refused(bench: Bench, prompt: Model
     assert await read_unconfirmed_entries(bench) == []
 
 
+async def test_forwarded_text_with_words_of_a_question_is_refused(bench: Bench, prompt: Model) -> None:
+    session = await bench.store.session()
+    await bench.store.commit_exchange(session, "Who of us has a boat in Odesa?", "Let me think.")
+    forward = replace(user("I have a boat in Odesa"), provenance=Provenance.FORWARDED)
+    await bench.store.commit_turn(session, forward, assistant("They have one."))
+    # The second look would agree, and name the question.
+    prompt.answers = [create_answer(create_fact("boat", "Has a boat in Odesa.", "I have a boat in Odesa", 3))]
+    await bench.end_conversation(session)
+    assert await read_current_facts(bench) == {}
+    assert await read_unconfirmed_entries(bench) == []
+
+
 async def test_fact_with_end_date_is_history_after_that_date(bench: Bench, prompt: Model, clock: FakeClock) -> None:
     prompt.answers = [
         create_answer(

@@ -140,7 +140,10 @@ def test_command_with_any_argument_never_fails(start: OpenApp, arguments: list[s
 
 
 @pytest.mark.parametrize("number", ["9" * 5_000, "#" + "9" * 5_000, "²", "#²", "٣", "1x", "-1", "\x00"])
-@pytest.mark.parametrize("name", ["undo", "yes", "no", "always", "never"])
+@pytest.mark.parametrize(
+    "name",
+    ["undo", *(pytest.param(name, marks=needs_feature("mcp_tools")) for name in ("yes", "no", "always", "never"))],
+)
 async def test_command_on_no_number_changes_nothing(start: OpenApp, name: str, number: str) -> None:
     async with start() as app:
         (app.settings.mneme_data_dir / "mcp.json").write_text('{"mcpServers": {"x": {"command": "/bin/false"}}}')

@@ -377,6 +377,7 @@ def test_memory_on_a_full_disk_can_be_read(shell: Shell, data: Path, arguments: 
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
+@needs_feature("imports")
 def test_foreign_export_is_previewed_imported_and_undone(shell: Shell, data: Path, tmp_path: Path) -> None:
     file = str(exports.write_chatgpt(tmp_path, 20))
     what = "Imported from ChatGPT: 2 conversations (20 messages, 2023-03-14 to 2023-03-14)."

@@ -74,6 +74,7 @@ async def test_vital_line_deleted_by_a_person_is_not_shown(
     assert "- Lives in Kyiv" not in read_system_message(model.requests[-1]).splitlines()
 
 
+@needs_feature("capture")
 @pytest.mark.slow
 async def test_many_requests_to_remember_bring_no_warning(start: OpenApp, model: ModelServer, clock: FakeClock) -> None:
     said: list[str] = []

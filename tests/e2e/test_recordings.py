@@ -7,8 +7,9 @@ import pytest
 from tests.recordings import conversations, excerpts, family, pictures
 from tests.recordings.chat_picture import drawn
 from tests.recordings.player import section
+from tests.support.features import whole_program
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, whole_program]
 
 
 async def test_scripted_day_matches_its_replay() -> None:

@@ -314,6 +314,7 @@ async def test_ctrl_c_at_each_question_leaves_working_settings(setup: Terminal, 
     assert (load_settings(ENV).telegram_bot_token is not None) == (TOKEN in "".join(answers))
 
 
+@needs_feature("local_model")
 async def test_setup_without_token_and_endpoint_uses_the_embedded_model(setup: Terminal) -> None:
     setup.type("\r")
     await setup.wait_for_question("Number [1]:")
@@ -347,6 +348,7 @@ async def test_setup_with_unpriced_model_says_what_limits_it(
     assert "set CHAT_DAILY_TOKENS, which limits every model." in " ".join(capsys.readouterr().out.split())
 
 
+@needs_feature("local_model")
 async def test_setup_can_choose_a_smaller_embedded_model(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -357,6 +359,7 @@ async def test_setup_can_choose_a_smaller_embedded_model(
     assert load_settings(ENV).llm_model == "qwen2.5-coder-0.5b"
 
 
+@needs_feature("local_model")
 async def test_setup_offers_models_of_hub_as_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

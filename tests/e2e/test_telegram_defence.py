@@ -18,6 +18,7 @@ from tests.conftest import OpenApp
 from tests.support.attacks import INJECTED, OBEYS
 from tests.support.bot_api.params import JsonObject
 from tests.support.bot_api.server import BotApiServer
+from tests.support.features import needs_feature
 from tests.support.servers.model import ModelServer
 from tests.support.servers.model_replies import Calls, Says
 from tests.support.serving import Serve, list_toasts, wait_for_text
@@ -319,6 +320,7 @@ KEPT = (
 )
 
 
+@needs_feature("capture")
 @pytest.mark.slow
 @pytest.mark.parametrize("between", BETWEEN, ids=lambda said: " ".join(said) or "at once")
 @pytest.mark.parametrize("fields", NOT_TYPED.values(), ids=NOT_TYPED)

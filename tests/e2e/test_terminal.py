@@ -290,6 +290,7 @@ def test_markdown_block_is_finished_once_nothing_can_change_it(text: str, finish
     assert stream.tail == tail
 
 
+@needs_feature("mcp_tools")
 async def test_tool_approval_is_answered_by_typing(
     environment: dict[str, str], model: ModelServer, tmp_path: Path
 ) -> None:

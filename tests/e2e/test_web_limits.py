@@ -44,7 +44,7 @@ MEMBERS = [
     ("POST", "/page/api/entries/1/edit"),
     ("POST", "/page/api/entries/1/forget"),
     ("POST", "/page/api/file"),
-    ("POST", "/page/api/import?name=x.json&look=1"),
+    pytest.param("POST", "/page/api/import?name=x.json&look=1", marks=needs_feature("imports")),
     ("GET", "/page/api/overview"),
 ]
 
@@ -144,6 +144,7 @@ async def test_slow_body_is_answered_408(serve: Serve, connect: Connect, monkeyp
         await request.read_end()
 
 
+@needs_feature("imports")
 async def test_long_body_at_a_good_rate_is_received(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BODY_SECONDS", 5)
     async with mini_app(serve) as (app, client):
@@ -227,6 +228,7 @@ async def test_member_can_not_take_all_connections(serve: Serve, connect: Connec
         assert await mcp.read_status() == 400
 
 
+@needs_feature("imports")
 async def test_member_uploads_one_file_at_a_time(serve: Serve, connect: Connect) -> None:
     async with mini_app(serve) as (app, client):
         shown = await enter(app, client)

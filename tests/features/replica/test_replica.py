@@ -92,6 +92,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
     }
 
 
+@needs_feature("capture")
 async def test_replica_brings_memory_and_files_to_another_machine(
     start: OpenApp, place: Path, tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -40,12 +40,14 @@ from tests.features.page.browser.views import (
 from tests.features.page.serving import served
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.mini_apps import mini_app, sign_init_data
 from tests.support.serving import ANN, Serve
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@needs_feature("imports")
 async def test_axe_finds_nothing_in_a_filled_memory(
     browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
 ) -> None:
@@ -55,6 +57,7 @@ async def test_axe_finds_nothing_in_a_filled_memory(
         assert await find_problems_of_views(page, list_filled_views(file)) == {}
 
 
+@needs_feature("imports")
 async def test_empty_memory_is_accessible_and_says_how_to_begin(browser: Browser, app: App, person: Person) -> None:
     views = {name: tab(name) for name in ("changes", "last", "timeline")}
     async with served(app, person) as (_, link), browsing(browser, link) as page:
@@ -93,6 +96,7 @@ async def test_axe_finds_nothing_in_telegrams_colours(browser: Browser, serve: S
             assert await run_axe(page) == []
 
 
+@needs_feature("imports")
 async def test_tab_reaches_every_control_with_visible_focus(
     browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
 ) -> None:
@@ -109,6 +113,7 @@ async def test_tab_reaches_every_control_with_visible_focus(
             assert [*back[::-1], controls[-1]] == controls
 
 
+@needs_feature("imports")
 async def test_keyboard_keeps_its_place_after_each_action(
     browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
 ) -> None:

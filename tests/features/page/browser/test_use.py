@@ -25,6 +25,7 @@ from tests.features.page.browser.views import (
 from tests.features.page.serving import add_memories, served
 from tests.support import exports
 from tests.support.fakes import FakeClock, Person
+from tests.support.features import needs_feature
 from tests.support.talk import note_down
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -60,6 +61,7 @@ async def test_memory_shows_its_name_and_tags(browser: Browser, app: App, person
         assert (await summary.inner_text()).endswith(" · key · #home #garden")
 
 
+@needs_feature("imports")
 async def test_views_name_each_change_and_why_a_memory_was_used(
     browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
 ) -> None:
@@ -75,6 +77,7 @@ async def test_views_name_each_change_and_why_a_memory_was_used(
     assert re.search("It fits your message:\n(- .*\n)*- The user keeps bees", await person.says("/memory why"))
 
 
+@needs_feature("imports")
 async def test_everything_imported_is_confirmed_at_once_and_undone(
     browser: Browser, app: App, person: Person, clock: FakeClock, tmp_path: Path
 ) -> None:
@@ -152,6 +155,7 @@ async def test_notes_file_is_reviewed_saved_and_downloaded(browser: Browser, app
             assert any(b"Tuesday" in archive.read(name) for name in archive.namelist())
 
 
+@needs_feature("imports")
 async def test_page_imports_a_file_with_report_and_undo(
     browser: Browser, app: App, person: Person, tmp_path: Path
 ) -> None:
