@@ -329,6 +329,7 @@ OF_FEATURES = {
     "the bot has lost a tool: its server does not start": "mcp_tools",
     "the bot gets no messages: another program has set the webhook": "metrics",
     "the bot gets no messages: Telegram can't reach its webhook": "metrics",
+    "search by meaning finds nothing: the embedding model is down": "vectors",
 }
 
 
