@@ -40,7 +40,7 @@ ROOT = Path(__file__).parent.parent
 CHATS, ROUNDS = 100, 5
 CONCURRENT_CHATS = 10
 """Chats that write at the same time. With more, Telegram's limits would drop drafts and typing."""
-RUNS = 7
+RUNS = 21
 LONG_CONVERSATION = 2_000
 """Number of messages of a conversation that never ends."""
 THINKING, PACE = 0.5, 0.02
