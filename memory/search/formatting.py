@@ -26,7 +26,7 @@ _SHARE_BEFORE_MATCH = 1 / 4
 _MAX_WORD_CHARS = 40
 MAX_MASKED = 256
 MAX_SENTENCE_KEYS = 1_000
-"""Number of sentences whose keys are kept. Memory files and notes have the same sentences turn after turn."""
+"""Number of sentence keys that are cached. Memory files and notes have the same sentences turn after turn."""
 MIN_SENTENCE_WORDS, MIN_SENTENCE_CHARS = 3, 12
 """Minimum length of a sentence that is not repeated in a prompt. Shorter ones such as "I see." may be repeated."""
 

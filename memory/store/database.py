@@ -49,7 +49,7 @@ Every connection registers them, and in addition `present()`, the current time o
 BUSY_TIMEOUT_SECONDS = 10.0
 """How long a write waits for another process, such as the command line while the bot runs."""
 READ_CACHE_KIB, WRITE_CACHE_KIB = 1_000, 2_000
-"""Page cache of each connection.
+"""Page cache of the connection that reads, and SQLite's default for the one that writes.
 
 Each commit empties the cache of the connection that reads, so what a larger one holds would hardly be used again: with
 5,000 KiB, a search in 100,000 messages takes no less CPU, and the process 3 MB more.

@@ -45,17 +45,13 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         return real(markdown)
 
     monkeypatch.setattr(layout, "render", slow)
+    monkeypatch.setattr(layout, "RENDER_SECONDS", 60)
     return over
 
 
 async def test_answer_slow_to_render_delays_no_other_chat(
-    serve: Serve,
-    telegram: BotApiServer,
-    model: ModelServer,
-    rendered: threading.Event,
-    monkeypatch: pytest.MonkeyPatch,
+    serve: Serve, telegram: BotApiServer, model: ModelServer, rendered: threading.Event
 ) -> None:
-    monkeypatch.setattr(layout, "RENDER_SECONDS", 60)
     model.script(Says("slow and **late**"))
     async with serve(telegram_allowed_ids=f"{ANN},{STRANGER}"):
         telegram.user_says("first", chat_id=ANN)

@@ -1,13 +1,13 @@
 """Run the tests without each of the features, and without any.
 
-`python -m tests.trials.without_features [--quick] [--halves] [NAME ...]`
+`python -m tests.trials.without_features [--quick] [--halves | NAME ...]`
 
 For each feature, a temporary clone of the repository loses the feature's folder, its lines in the registry and its
 tests, and runs all other tests. `--quick` leaves out the slow tests and those of contracts. Uncommitted changes are not
 in the clone.
 
-`--halves` takes a third of the time: each run is without half of the features, and every feature is missing in a run
-that has any other one. So a test that needs a feature which isn't its own fails in some run.
+`--halves` takes a third of the time: six runs are without half of the features, and one without any. For any two
+features, the first is missing in a run that has the second. So a test that needs a feature that isn't its own fails.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ REGISTRY = Path("bot", "features", "registry.py")
 NONE = "none"
 """The name of the run without any feature, which runs the kernel's tests."""
 IMPORT = re.compile(r"^from bot\.features\.(\w+)\.feature import (\w+)\n", re.MULTILINE)
-QUICK = ("-m", "not slow", "tests/features", "tests/unit", "tests/e2e")
+NOT_SLOW = ("-m", "not slow")
 KERNEL = ("tests/unit", "tests/e2e")
+QUICK_FOLDERS = ("tests/features", *KERNEL)
 
 
 def list_features() -> list[str]:
@@ -95,16 +96,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only tests/features and the kernel's fast tests")
     parser.add_argument("--halves", action="store_true", help="fewer runs, each without half of the features")
     options = parser.parse_args()
+    if options.halves and options.names:
+        parser.error("--halves takes no names")
     features, has_failed = list_features(), False
     names = options.names or [*features, NONE]
-    runs = choose_halves(features) if options.halves else [features if name == NONE else [name] for name in names]
+    runs = [features if name == NONE else [name] for name in names]
+    if options.halves:
+        runs = [*choose_halves(features), features]
     print(f"{'passed':>6} {'skipped':>7} {'failed':>6} without", flush=True)
     for missing in runs:
         is_kernel = missing == features
-        arguments: tuple[str, ...] = KERNEL if is_kernel else ()
-        if options.quick:
-            arguments = (*QUICK[:2], *KERNEL) if is_kernel else QUICK
-        passed, skipped, failed = try_without(missing, *arguments)
+        folders = KERNEL if is_kernel else QUICK_FOLDERS if options.quick else ()
+        passed, skipped, failed = try_without(missing, *(NOT_SLOW if options.quick else ()), *folders)
         print(f"{passed:>6} {skipped:>7} {len(failed):>6} {NONE if is_kernel else ' '.join(missing)}", flush=True)
         for test in failed:
             print(f"  {test}", flush=True)
